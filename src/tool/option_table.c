@@ -95,7 +95,6 @@ const struct option_row option_rows[] = {
 	{ REPORT, FLAG(invert), '\0', "invert", NULL, "trees and pages: begin with the functions called, not with their callers" },
 	{ REPORT, VALUE(MIN_PERCENT), '\0', "min-percent", "P", "trees: leave out what has less than P per cent" },
 	{ COUNT, FLAG(read), '\0', "read", NULL, "read files of earlier runs; the patterns are their names, - is standard input" },
-	{ COUNT, AT(TEXT, value), '\0', "value", "NAME", "with --read: show the value NAME of files with several" },
 	{ COUNT, VALUE(MINUS), '\0', "minus", "FILE", "with --read: show the difference from FILE, or from all up to the next option" },
 	{ COUNT, FLAG(normalize), '\0', "normalize", NULL, "with --minus: scale both sides to equal sums" },
 	{ REPORT | TRACING, FLAG(no_names), '\0', "no-names", NULL, "do not look up names of user functions in files" },

@@ -168,7 +168,6 @@ static int apply_option(const struct option_row *row, const char *value, struct 
 	case OPTION_CPU:
 		return parse_number_list(what, value, (uint32_t)row->least, (uint32_t)row->most,
 					 member, e);
-	case OPTION_TEXT:
 	case OPTION_SUM:
 		*(const char **)member = value;
 		return 0;
@@ -310,8 +309,6 @@ static int check_combinations(const struct options *o, struct error *e)
 		{ o->command && o->pids.n, "-p and a command exclude each other" },
 		{ o->max_memory < 1U << 20, "--max-memory must be at least 1M" },
 		{ o->read && o->command, "--read and a command exclude each other" },
-		{ o->value && !o->read,
-		  "--value needs --read; a file of -o has all values of the run" },
 		{ o->patterns.unit && !o->patterns.sum,
 		  is_snoop ? "--unit needs --value" : "--unit needs --sum" },
 		{ o->has_until && !o->patterns.elapsed, "--until needs --elapsed" },

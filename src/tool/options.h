@@ -69,7 +69,6 @@ struct options {
 	bool unwind_by_fp;                 /* user stacks; else by tables, where code has them */
 	const char *outputs[MOST_OUTPUTS]; /* files of -o */
 	size_t n_outputs;
-	const char *value;  /* of files with several: the one to show; NULL: the file's choice */
 	const char *format; /* of standard output, by -f, too; NULL: the usual one, if any */
 	const char **minus; /* files whose counts are subtracted */
 	size_t n_minus;
@@ -130,11 +129,10 @@ enum option_key {
 	OPTION_NUMBER,
 	OPTION_SECONDS,
 	OPTION_BYTES,
-	OPTION_TEXT,
 	OPTION_PID, /* three lists of numbers */
 	OPTION_TID,
 	OPTION_CPU,
-	OPTION_SUM, /* as OPTION_TEXT */
+	OPTION_SUM, /* a text */
 	OPTION_UNIT,
 	OPTION_UNTIL,
 	OPTION_OUTPUT,

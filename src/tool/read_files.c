@@ -95,7 +95,7 @@ static bool has_values_of(const struct profile *p, const struct profile *other)
 	return true;
 }
 
-#define MOST_VALUES_TEXT 100 /* three of them are in a message */
+#define MOST_VALUES_TEXT 100 /* two of them are in a message */
 
 /* "samples/count, cpu/nanoseconds" */
 static void list_values(const struct profile *p, struct strbuf *to)
@@ -125,35 +125,6 @@ static int check_same_values(const struct profile *p, const char *name, const st
 			 other_values.text);
 }
 
-/* Is @value the one that the user calls @name: "cpu", or "cpu/nanoseconds"? */
-static bool is_called(const struct profile_value *value, const char *name)
-{
-	const char *own = value->name ? value->name : "", *unit = value->unit ? value->unit : "";
-	const size_t n = strlen(own);
-
-	if (strncmp(name, own, n) != 0)
-		return false;
-	return !name[n] || (name[n] == '/' && strcmp(name + n + 1, unit) == 0);
-}
-
-/* All forms begin with the first value, and most show no other one. */
-static int choose_value(struct profile *p, const char *file, const char *name, struct error *e)
-{
-	cleanup_strbuf struct strbuf values = {}, wanted = {};
-
-	for (size_t i = 0; i < p->n_values && name; i++)
-		if (is_called(&p->values[i], name)) {
-			profile_put_value_first(p, i);
-			return 0;
-		}
-	if (!name)
-		return 0;
-	list_values(p, &values);
-	escape_put(&wanted, name, false);
-	return error_set(e, -EINVAL, "--value %.*s: %.100s has no such value; there are: %.*s",
-			 MOST_VALUES_TEXT, wanted.text, file, 2 * MOST_VALUES_TEXT, values.text);
-}
-
 /* --- several files --- */
 
 /* All have the values of @model, which has the name @model_name; NULL: those of the first one. */
@@ -168,8 +139,6 @@ static int read_saved_files(const char *const *names, size_t n, const struct opt
 		struct profile **p = &ret->of[ret->n];
 
 		err = read_saved_file(names[ret->n], p, e);
-		if (!err && ret->n == 0)
-			err = choose_value(*p, names[0], opt->value, e);
 		model = model ? model : *p;
 		if (!err)
 			err = check_same_values(model, model_name, *p, names[ret->n], e);

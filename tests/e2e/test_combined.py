@@ -72,9 +72,9 @@ def test_files_behind_minus_are_subtracted_up_to_the_next_option(tmp_path, args,
 NAMED = ("cpu", "nanoseconds"), ("alloc_objects", "count"), ("alloc_space", "bytes")
 
 
-def write_three(path, default, *, n=1):
+def write_three(path, default):
     file = PprofFile(NAMED, default=default)
-    file.add([("main", None), ("f", None)], [100 * n, n, 4096 * n])
+    file.add([("main", None), ("f", None)], [100, 1, 4096])
     path.write_bytes(file.bytes())
     return path
 
@@ -87,30 +87,6 @@ def test_a_file_s_own_default_is_shown_or_its_last_value(tmp_path, default, coun
     assert read("--tree", path).stdout.split()[0] == (default or "alloc_space").upper()
     assert read("-o", tmp_path / "b.pb.gz", path).returncode == 0
     assert read("-f", tmp_path / "b.pb.gz").stdout == f"main;f {count}\n"
-
-
-@pytest.mark.parametrize("name,count", [("alloc_space", 4096), ("cpu/nanoseconds", 100)])
-def test_a_value_is_chosen_by_its_name(tmp_path, name, count):
-    """As go tool pprof -sample_index does; of all files, and in each form."""
-    a, b = write_three(tmp_path / "a.pb.gz", "alloc_objects", n=3), write_three(tmp_path / "b.pb.gz", "cpu")
-    assert read("--value", name, "-f", b).stdout == f"main;f {count}\n"
-    assert read("--value", name, "-f", a, b).stdout == f"main;f {4 * count}\n"
-    assert read("--value", name, "-f", a, "--minus", b).stdout == f"main;f {count} {3 * count}\n"
-    assert re.search(rf"^    {count} -> {3 * count} ", read("--value", name, a, "--minus", b).stdout, re.M)
-    assert read("--value", name, "--tree", a).stdout.split()[0] == name.partition("/")[0].upper()
-    assert read("--value", name, a, "-o", tmp_path / "c.pb.gz").returncode == 0
-    assert read("-f", tmp_path / "c.pb.gz").stdout == f"main;f {3 * count}\n"
-
-
-@pytest.mark.parametrize("name", ["", "cpu/count", "\x1b[31m\n"], ids=["empty", "unit", "control characters"])
-def test_a_value_that_there_is_not(tmp_path, name):
-    path, out = write_three(tmp_path / "a.pb.gz", ""), tmp_path / "b.folded"
-    done = read("--value", name, path, "-o", out)
-    # The default is the first; here, it was the last one.
-    there = "alloc_space/bytes, cpu/nanoseconds, alloc_objects/count"
-    assert (done.returncode, done.stdout) == (1, "") and not out.exists(), done
-    assert done.stderr.endswith(f"a.pb.gz has no such value; there are: {there}\n"), done
-    assert "\x1b" not in done.stderr and done.stderr.count("\n") == 1
 
 
 # -- -o of --read, which has no privilege left. --

@@ -84,7 +84,6 @@ static const struct {
 	{ { "stackcount", "--invert", GETPPID }, "--invert needs a form that it changes: --live, --format html, -o FILE.html, --format tree, -o FILE.tree" },
 	{ { "stackcount", "--invert", "-o", "a.json", "-f", GETPPID }, "--invert needs a form that it changes: --live, --format html, -o FILE.html, --format tree, -o FILE.tree" },
 	{ { "stackcount", "--min-percent", "1", "-o", "a.html", GETPPID }, "--min-percent needs a form that it changes: --live, --format tree, -o FILE.tree" },
-	{ { "stackcount", "--value", "hits", GETPPID }, "--value needs --read; a file of -o has all values of the run" },
 	{ { "stackcount", "--normalize", GETPPID }, "--normalize needs --minus" },
 	{ { "stackcount", "--read", "-p", "1", "a" }, "--read and -p exclude each other" },
 	{ { "stackcount", "--read", "--live", "a" }, "--read and --live exclude each other" },
