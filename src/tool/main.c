@@ -27,16 +27,12 @@ static int finish_output(int status)
  */
 static bool open_standard_files(void)
 {
-	bool has_output = true;
-
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		if (fcntl(fd, F_GETFD) >= 0)
-			continue;
-		has_output &= fd != STDOUT_FILENO;
-		if (open("/dev/null", O_RDWR) != fd)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    (fd == STDOUT_FILENO || open("/dev/null", O_RDWR) != fd))
 			return false;
 	}
-	return has_output;
+	return true;
 }
 
 static int run_chosen_tool(const struct options *opt, struct error *e)

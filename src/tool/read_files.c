@@ -15,24 +15,11 @@
 #include "profile/saved.h"
 #include "report/writer.h"
 
-static int read_standard_input(struct profile **ret, struct error *e)
-{
-	static bool was_read;
-
-	if (was_read)
-		return error_set(e, -EINVAL, "-: standard input can be read only once");
-	if (isatty(STDIN_FILENO))
-		return error_set(e, -EINVAL, "-: standard input is a terminal; --read takes files");
-	was_read = true;
-	return saved_read(STDIN_FILENO, "standard input", ret, e);
-}
-
 static int read_saved_file(const char *name, struct profile **ret, struct error *e)
 {
-	if (strcmp(name, "-") == 0)
-		return read_standard_input(ret, e);
-
-	cleanup_close int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	const bool is_input = strcmp(name, "-") == 0;
+	cleanup_close int fd = is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+					: open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0 && errno == EACCES && getuid() == 0)
 		return error_set(e, -EACCES,
@@ -41,25 +28,7 @@ static int read_saved_file(const char *name, struct profile **ret, struct error 
 				 name);
 	if (fd < 0)
 		return error_errno(e, "open %s", name);
-	return saved_read(fd, name, ret, e);
-}
-
-/* A run with --no-names leaves them to other programs. */
-static void tell_missing_names(const struct profile *p, const char *name)
-{
-	bool lacks_names = false;
-
-	for (size_t i = 0; i < p->frames.n; i++) {
-		const struct frame *frame = &p->frames.frames[i];
-
-		if (frame->kind == FRAME_USER && frame->is_in_file && frame->name)
-			return;
-		lacks_names |= frame->kind == FRAME_USER && frame->is_in_file;
-	}
-	if (lacks_names)
-		log_warn("%s has no names of user functions (--no-names?); go tool pprof finds "
-			 "them in files of the same build",
-			 name);
+	return saved_read(fd, is_input ? "standard input" : name, ret, e);
 }
 
 /* Profiles of files, in their order. */
@@ -181,8 +150,6 @@ static int report_files(const struct options *opt, struct reports *reports, stru
 	int err = read_saved_files((const char *const *)opt->patterns.texts, opt->patterns.n, opt,
 				   NULL, &files, e);
 
-	for (size_t i = 0; i < files.n && !err; i++)
-		tell_missing_names(files.of[i], opt->patterns.texts[i]);
 	if (!err && opt->n_minus)
 		err = read_and_subtract(opt, files.of, files.n, reports, &result, e);
 	if (err)

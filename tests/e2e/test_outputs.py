@@ -266,7 +266,7 @@ def test_a_file_reads_back_as_the_run_was(saved, name):
 @pytest.mark.thorough
 def test_standard_input_is_bounded_and_read_once(saved):
     status, out, err = read("-", "-", input=(saved / "a.pb.gz").read_bytes())
-    assert status == 1 and out == "" and "standard input can be read only once" in err, err
+    assert status == 1 and out == "" and "standard input: empty" in err, err
     status, out, err = read("-", input=b"")
     assert status == 1 and out == "" and "standard input: empty" in err, err
     with open("/dev/zero", "rb") as endless:
@@ -274,13 +274,13 @@ def test_standard_input_is_bounded_and_read_once(saved):
     assert status == 1 and out == "" and "standard input: larger than 256 MiB" in err, err
 
 
-def test_a_file_without_names_says_so(workload, tmp_path):
+def test_a_file_without_names(workload, tmp_path):
     """--no-names asks no file for a symbol. The kernel's names are there."""
     path = tmp_path / "a.pb.gz"
     run_on(workload, "--no-names", "-o", path)[1].ok()
     status, out, err = read(path, "-f")
-    assert status == 0 and "[syscalls];" in out and "do_syscall_64" in out and not re.search(r"\bhit\b|\bmain\b", out), out
-    assert "has no names of user functions" in err and err.count("\n") == 1, err
+    assert status == 0 and err == "" and "[syscalls];" in out and "do_syscall_64" in out, out
+    assert not re.search(r"\bhit\b|\bmain\b", out), out
 
 
 def slices(path):
