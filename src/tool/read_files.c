@@ -13,7 +13,6 @@
 #include "profile/changes.h"
 #include "profile/merge.h"
 #include "profile/saved.h"
-#include "report/writer.h"
 
 static int read_saved_file(const char *name, struct profile **ret, struct error *e)
 {
@@ -64,34 +63,17 @@ static bool has_values_of(const struct profile *p, const struct profile *other)
 	return true;
 }
 
-#define MOST_VALUES_TEXT 100 /* two of them are in a message */
-
-/* "samples/count, cpu/nanoseconds" */
-static void list_values(const struct profile *p, struct strbuf *to)
-{
-	for (size_t i = 0; i < p->n_values; i++) {
-		strbuf_puts(to, i ? ", " : "");
-		escape_put(to, p->values[i].name ? p->values[i].name : "", false);
-		strbuf_puts(to, "/");
-		escape_put(to, p->values[i].unit ? p->values[i].unit : "", false);
-	}
-}
-
 /* Numbers of unlike things have no sum, and those in unlike units a wrong one. */
 static int check_same_values(const struct profile *p, const char *name, const struct profile *other,
 			     const char *other_name, struct error *e)
 {
-	cleanup_strbuf struct strbuf values = {}, other_values = {};
-
 	if (has_values_of(p, other) && has_values_of(other, p))
 		return 0;
-	list_values(p, &values);
-	list_values(other, &other_values);
-	return error_set(e, -EINVAL,
-			 "the values of %.100s (%.*s) and %.100s (%.*s) differ in name or unit, so "
-			 "they cannot be added or subtracted",
-			 name, MOST_VALUES_TEXT, values.text, other_name, MOST_VALUES_TEXT,
-			 other_values.text);
+	return error_set(
+		e, -EINVAL,
+		"the values of %.100s and %.100s differ in name or unit, so they cannot be "
+		"added or subtracted",
+		name, other_name);
 }
 
 /* --- several files --- */
