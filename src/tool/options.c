@@ -74,24 +74,16 @@ static int parse_unwind(const char *text, bool *by_fp, struct error *e)
 #define PROFILE_PATTERN "e:cpu-clock"
 #define PROFILE_FREQUENCY 49
 
-/* Complete parsed options. Errors: -EINVAL, an option that is not supported. */
-static int cpu_profile_complete(struct options *opt, struct error *e)
+static void cpu_profile_complete(struct options *opt)
 {
 	static char pattern[] = PROFILE_PATTERN;
 	static char *patterns[] = { pattern };
 
-	if (opt->help || opt->version)
-		return 0;
-	if (opt->unsupported)
-		return error_set(e, -EINVAL,
-				 "--%s: not supported; -p, -L and a command choose what to profile",
-				 opt->unsupported);
 	opt->patterns.texts = patterns;
 	opt->patterns.n = 1;
 	opt->per_process = true;
 	if (!opt->frequency && !opt->period)
 		opt->frequency = PROFILE_FREQUENCY;
-	return 0;
 }
 
 /* --- all tools --- */
@@ -201,8 +193,9 @@ static int apply_option(const struct option_row *row, const char *value, struct 
 	case OPTION_WITHOUT:
 		return parse_backends(value, &o->avoid, e);
 	default:
-		o->unsupported = row->name;
-		return 0;
+		return error_set(e, -EINVAL,
+				 "%s: not supported; -p, -L and a command choose what to profile",
+				 what);
 	}
 }
 
@@ -433,8 +426,8 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 		err = parse_next_option(end, argv, &tables, &last, ret, e);
 	if (!err)
 		err = choose_format(ret, e);
-	if (!err && ret->tool == TOOL_PROFILE)
-		err = cpu_profile_complete(ret, e);
+	if (ret->tool == TOOL_PROFILE)
+		cpu_profile_complete(ret);
 	if (ret->live && !ret->interval_ns)
 		ret->interval_ns = LIVE_INTERVAL_NS;
 	return err ? err : check_combinations(ret, e);

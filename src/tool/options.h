@@ -74,19 +74,18 @@ struct options {
 	size_t n_minus;
 	/* The first option of the command line that --read excludes; NULL: none. */
 	const struct option_row *of_tracing;
-	double min_percent;      /* trees: leave out what has less; 0: nothing */
-	bool to_standard;        /* -o -: standard output, too */
-	bool tree;               /* --format tree */
-	bool invert;             /* callees first */
-	bool read;               /* files instead of tracing */
-	bool normalize;          /* the sums of the sides of a difference */
-	bool no_names;           /* of user code in files */
-	bool quiet;              /* print no progress */
-	bool live;               /* show a tree on the terminal meanwhile */
-	bool include_idle;       /* profile: sample idle CPUs, too */
-	bool annotated;          /* profile: mark kernel frames */
-	const char *unsupported; /* profile: the given option of bcc's that we lack; NULL: none */
-	bool timestamp;          /* of stacksnoop's events: the time of day */
+	double min_percent; /* trees: leave out what has less; 0: nothing */
+	bool to_standard;   /* -o -: standard output, too */
+	bool tree;          /* --format tree */
+	bool invert;        /* callees first */
+	bool read;          /* files instead of tracing */
+	bool normalize;     /* the sums of the sides of a difference */
+	bool no_names;      /* of user code in files */
+	bool quiet;         /* print no progress */
+	bool live;          /* show a tree on the terminal meanwhile */
+	bool include_idle;  /* profile: sample idle CPUs, too */
+	bool annotated;     /* profile: mark kernel frames */
+	bool timestamp;     /* of stacksnoop's events: the time of day */
 	bool offset;
 	bool per_process;
 	bool kernel_only;
