@@ -112,15 +112,6 @@ static void finish_profile(const struct run *r, struct profile *p,
 /* When this many names are unknown, ask for all of them. */
 #define NAMES_AT_ONCE 65536
 
-/* Read the clock once for many rows: a row takes microseconds. */
-#define ROWS_BETWEEN_SERVING 16
-
-static void serve_sometimes(struct run *r, size_t row)
-{
-	if (row % ROWS_BETWEEN_SERVING == 0)
-		run_serve(r);
-}
-
 static struct raw_stack read_user_stack(const struct store_row *row, const struct store *store,
 					uint64_t words[STACK_WORDS])
 {
@@ -179,15 +170,16 @@ static void name_all_rows(struct run *r, const struct store_row *rows, size_t n_
 	size_t n_named = 0;
 
 	do {
-		while (n_named < n_rows && name_row(r, &rows[n_named], builder, &stacks[n_named]))
-			serve_sometimes(r, n_named++);
+		for (; n_named < n_rows && name_row(r, &rows[n_named], builder, &stacks[n_named]);
+		     n_named++)
+			run_serve(r);
 		for (size_t i = n_named, n_put_off = 0; i < n_rows && n_put_off < NAMES_AT_ONCE;
 		     i++) {
 			uint64_t words[STACK_WORDS];
 			const struct raw_stack raw = read_user_stack(&rows[i], t->store, words);
 
 			n_put_off = want_user_stack(r->symbolizer, &raw);
-			serve_sometimes(r, i);
+			run_serve(r);
 		}
 		(void)symbolizer_fetch(r->symbolizer);
 	} while (n_named < n_rows);
