@@ -337,8 +337,7 @@ static void finish_profiles(struct run *r, uint64_t now, struct report_profiles 
 static void give_rows_back(struct stackcount *t, const struct store_row *rows, size_t n,
 			   bool is_last)
 {
-	/* An output that shows all intervals together needs them again. */
-	if (!is_last && t->reports.opt->interval_ns && t->reports.wants_run) {
+	if (keeps_rows(&t->reports) && !is_last) {
 		store_keep(t->store);
 		return;
 	}
