@@ -12,7 +12,7 @@
  *
  * A missing size is the trap. Before the next symbol there may be functions that the table does
  * not have. So .eh_frame may end such a function, and a label without a type ends it, too. A label
- * names nothing, because it may be anything.
+ * names nothing, because it may be anything, but for _start at the entry point, as musl has it.
  *
  * A file may have no .symtab, or one with some functions only ("strip -s -K main"). Then any number
  * of static functions may follow a function without a size. musl exports memset, written in
@@ -434,7 +434,7 @@ struct symbol_index {
 	uint32_t *outer;
 	size_t n;
 	struct frames frames;
-	/* Stubs of PLTs, _start and main, by ascending address. From the first miss on. */
+	/* Stubs of PLTs, and _start, by ascending address. From the first miss on. */
 	struct image_symbol *unlisted;
 	size_t n_unlisted;
 	bool are_unlisted_known;
@@ -631,15 +631,21 @@ static void set_missing_size(struct symbol_index *index, uint32_t i, uint32_t ou
 	r->size = end - r->start < UINT32_MAX ? (uint32_t)(end - r->start) : UINT32_MAX;
 }
 
+static bool is_untyped_start(const struct symbol_index *index, const struct range *r,
+			     uint64_t entry)
+{
+	return r->start == entry && strcmp(function_of(index, r).symbol.name, "_start") == 0;
+}
+
 /* Set the outer range of each. At most one later range skips a range, so this takes linear time. */
-static void find_outer(struct symbol_index *index)
+static void find_outer(struct symbol_index *index, uint64_t entry)
 {
 	index->outer = xcalloc(index->n, sizeof(*index->outer));
 	for (uint32_t i = 0; i < index->n; i++) {
 		struct range *r = &index->ranges[i];
 		uint32_t outer = find_reaching_range(index, i ? i - 1 : NONE, r->start);
 
-		if (r->size == 0 && !is_label_range(r))
+		if (r->size == 0 && (!is_label_range(r) || is_untyped_start(index, r, entry)))
 			set_missing_size(index, i, outer);
 		index->outer[i] = find_reaching_range(index, outer, range_end(r));
 	}
@@ -685,7 +691,7 @@ static struct symbol_index *build_index(const struct image *im)
 	merge_aliases(index);
 	index->has_all = (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug))) &&
 			 has_symbols_of_frames(im, index);
-	find_outer(index);
+	find_outer(index, im->entry);
 	return index;
 }
 

@@ -66,6 +66,7 @@ TEST(a_stripped_program_has_its_start)
 		print_message("%s\n", name);
 		assert_string_equal(name_at(im, start), "_start");
 		assert_string_not_equal(name_at(im, start - 1), "_start");
+		assert_string_equal(name_at(full, start + 12), "_start"); /* musl's has no type */
 		assert_string_equal(name_at(im, main), "");
 		image_close(im);
 		image_close(full);
