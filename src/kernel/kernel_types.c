@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
@@ -48,6 +49,8 @@ static struct type_file *add_type_file(struct kernel_types *t, const char *name,
 
 int kernel_types_read(struct kernel_types **ret, struct error *e)
 {
+	(void)libbpf_set_print(NULL); /* the error says it */
+
 	struct btf *btf = btf__load_vmlinux_btf();
 
 	if (!btf)

@@ -56,9 +56,10 @@ def test_a_kernel_that_lacks_what_all_programs_need_is_told_so_once(tmp_path):
     result = stackcount(GETPPID, env=preloaded(tmp_path, SOURCE, REFUSAL=refusal))
     lacks = "this kernel has no hash maps that grow on demand (Linux 6.1 or later is needed)"
     check_refused(result, 1, re.escape(lacks) + "$")
-    result = stackcount(GETPPID, wrap=with_mounts("mount -t tmpfs none /sys/kernel/btf || exit 99\n"))
+    without_btf = with_mounts("mount -t tmpfs none /sys/kernel/btf || exit 99\n")
     lacks = "this kernel has no BTF in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF; is /sys mounted?)"
-    check_refused(result, 1, re.escape(lacks) + "$")
+    check_refused(stackcount(GETPPID, wrap=without_btf), 1, re.escape(lacks) + "$")
+    assert not stackcount("-l", "c:malloc", wrap=without_btf).ok().err
 
 
 def test_a_refused_trial_is_no_lack(tmp_path):
