@@ -48,7 +48,7 @@ struct deferred_ring {
 	__u64 pad0[7];
 	__u64 tail; /* pieces that user space has freed */
 	__u64 is_on;
-	__u64 n_full; /* hits that found no room: their stacks are cut */
+	__u64 n_full; /* hits that found no room, or a pause: their stacks are cut */
 	__u64 pad1[5];
 	__u64 pause_until[DEFERRED_PAUSES]; /* defer no hit before, ns; by deferred_pause_of() */
 };
