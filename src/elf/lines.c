@@ -288,6 +288,9 @@ static const char *name_of_die(Dwarf_Die *die)
 	const char *name =
 		dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
 
+	if (!name) /* DWARF 2 and 3 */
+		name = dwarf_formstring(
+			dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
 	return name ? name : dwarf_diename(die);
 }
 

@@ -48,7 +48,7 @@ static int make_files(void **state)
 		"		-o split_clang_$v || exit\n"
 		"done && "
 		"clang -O2 -g p.c -o clang && "
-		"g++ -O2 -g p.cc -o cxx && $cc p.c -o none && "
+		"g++ -O2 -g p.cc -o cxx && g++ -O2 -g -gdwarf-3 p.cc -o cxx_3 && $cc p.c -o none && "
 		"objcopy --compress-debug-sections=zstd five zstd && "
 		"objcopy --only-keep-debug five five.debug && strip -o apart five && "
 		"echo 'int other(int n) { return n * n * n + 7 * n; }' | $cc -g -c -x c - -o other.o && "
@@ -143,6 +143,7 @@ TEST(lines_and_inlined_calls_are_those_of_addr2line)
 		{ "packed", NULL, "packed", "main" },
 		{ "packed_gnu", NULL, "packed_gnu", "main" },
 		{ "cxx", NULL, "cxx", "_Z4selli" }, /* mangled names */
+		{ "cxx_3", NULL, "cxx_3", "_Z4selli" },
 		{ "apart", "five.debug", "five", "main" },
 	};
 
