@@ -217,6 +217,14 @@ static bool is_silence(const struct pending *p)
 	return p->is_late && (p->news.state == 'S' || p->news.state == 'D');
 }
 
+/* Was it at work until its time was over? Then its wait was one for a CPU, so far as one can tell.
+ */
+static bool is_at_work(const struct pending *p)
+{
+	return (p->is_late && p->news.state == 'R') ||
+	       (WIFSIGNALED(p->news.status) && WTERMSIG(p->news.status) == SIGXCPU);
+}
+
 /* Note what the first outcome tells about places, and that a child that hung has ended. */
 static void judge_places(struct files *f, struct pending *p)
 {
@@ -604,7 +612,7 @@ static int explain(const struct pending *p, struct error *e)
 
 	if (is_silence(p))
 		return error_set(e, err, "its reader waits for a file system");
-	if (p->killed_at || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+	if (p->killed_at || is_at_work(p))
 		return error_set(e, err, "its reader takes too long");
 	if (WIFSIGNALED(status))
 		return error_set(e, err, "its reader was ended by signal %d (%s)", WTERMSIG(status),
@@ -657,6 +665,8 @@ static int ask_once(struct files *f, struct ask *a, bool *ret_is_lost, struct er
 	if (err)
 		return err;
 	err = read_outcome(f, p, a, e);
+	if (err && is_at_work(p))
+		a->cpu_ns = a->took_ns;
 	/* Somebody ended it meanwhile, or it has used up its CPU time. */
 	*ret_is_lost = err && p->goes_on && !p->is_late && p->news.what != NEWS_REFUSED;
 	if (!err && p->news.what == NEWS_STOPPED && (a->file || is_finder(p)))
