@@ -392,7 +392,10 @@ static bool is_enough(const struct files *f, const struct question *q, uint64_t 
 	const struct files_manner *m = &f->manner;
 	const bool is = m->is_enough && m->is_enough(m->context, q->expected.is_roots, ns, all_ns);
 
-	if (is && q->what != QUESTION_CLOSE && q->what != QUESTION_FACT)
+	if (is && q->flags & NAMES_LINES)
+		log_warn_once("no source lines for some files: reading them takes too long at the "
+			      "end of a run");
+	else if (is && q->what != QUESTION_CLOSE && q->what != QUESTION_FACT)
 		log_warn_once("no symbols for some files: reading them takes too long at the end "
 			      "of a run");
 	return is;

@@ -402,8 +402,8 @@ static bool ending_is_enough(void *run, bool is_roots, uint64_t ns, uint64_t all
 		return true;
 	if (process_state(r->zygote.pid) == 'T') /* then nobody ends its children */
 		return true;
-	if (is_roots)
-		return clock_ns(CLOCK_MONOTONIC) > n->signal_at + LAST_ROOTS_NS;
+	if (is_roots) /* half of what is left, too */
+		return clock_ns(CLOCK_MONOTONIC) + all_ns > n->signal_at + LAST_ROOTS_NS;
 	return is_enough_for_others(n, ns, all_ns);
 }
 
