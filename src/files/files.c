@@ -620,6 +620,8 @@ static int explain(const struct pending *p, struct error *e)
 	if (WIFSIGNALED(status))
 		return error_set(e, err, "its reader was ended by signal %d (%s)", WTERMSIG(status),
 				 strsignal(WTERMSIG(status)));
+	if (WIFEXITED(status) && WEXITSTATUS(status)) /* memory_or_exit(), and libdw's like */
+		return error_set(e, err, "its reader ended early, as it does without memory");
 	return refuse_answer(err, e);
 }
 

@@ -737,7 +737,7 @@ TEST_WITH_ZYGOTE(a_child_that_dies_costs_the_file_that_it_was_reading)
 	static const struct {
 		enum trick trick;
 		const char *words;
-	} ends[] = { { DIE, "its reader sent an invalid answer" },
+	} ends[] = { { DIE, "its reader ended early, as it does without memory" },
 		     { SAY_NOTHING, "its reader sent an invalid answer" },
 		     { DIE_BY_SIGNAL, "its reader was ended by signal 9 (Killed)" },
 		     { STOP, "its reader" } };
