@@ -55,12 +55,34 @@ struct stackcount {
 
 /* --- how and when a profile is made --- */
 
+/* Append @word as a shell takes it for one word. */
+static void about_quote(struct strbuf *to, const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				    "_@%+=:,./-";
+
+	if (word[0] && !word[strspn(word, plain)]) {
+		strbuf_puts(to, word);
+		return;
+	}
+	strbuf_putc(to, '\'');
+	for (; *word; word++)
+		if (*word == '\'')
+			strbuf_puts(to, "'\\''");
+		else
+			strbuf_putc(to, *word);
+	strbuf_putc(to, '\'');
+}
+
 static const char *command_line(struct strtab *strings, const struct options *opt)
 {
 	cleanup_strbuf struct strbuf line = {};
 
-	for (char *const *word = opt->argv; word && *word; word++)
-		strbuf_printf(&line, "%s%s", line.n ? " " : "", *word);
+	for (char *const *word = opt->argv; word && *word; word++) {
+		if (line.n)
+			strbuf_putc(&line, ' ');
+		about_quote(&line, *word);
+	}
 	return line.n ? strtab_add(strings, line.text) : NULL;
 }
 
