@@ -21,7 +21,7 @@ static void check_argument(const struct usdt_argument *a)
 	require(a->node.op == EXPRESSION_NUMBER || a->node.op == EXPRESSION_CONTEXT ||
 		a->node.op == EXPRESSION_USER_MEMORY);
 	require(a->node.op != EXPRESSION_CONTEXT || (a->node.number >= 0 && a->node.number < 256));
-	require(a->node.base < 256 && a->node.index < 256 && a->node.shift <= 3);
+	require(a->node.base < 256);
 	require(value_code_make(&x, 1, false, &code, &e) == 0 && code.n);
 	value_code_fini(&code);
 }
