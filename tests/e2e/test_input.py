@@ -19,7 +19,7 @@ import pytest
 from hostile_elf import named
 from kernel import MOUNT_READ_ONLY, UNMOUNT, WITH_TRACEFS, in_tracefs, with_mounts
 from names import run
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Live, check_refused, read_folded, stackcount, trace
+from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, Live, check_refused, read_folded, stackcount, trace
 from tool import wait_until, workload_path
 
 FAILED, USAGE, NOBODY = 1, 2, 65534
@@ -103,14 +103,17 @@ def test_missing_capability_is_named():
 @pytest.mark.parametrize("event,multi", EVENTS)
 @pytest.mark.parametrize("held,level", [(ENOUGH[0], 2), *(pytest.param(held, 3, marks=pytest.mark.thorough) for held in ENOUGH)])
 def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, multi, sysctl, kernel):
-    """perf_event_paranoid 3 is Debian's: CAP_SYS_ADMIN only, but multi links need no perf event."""
+    """perf_event_paranoid 3 is Debian's: CAP_SYS_ADMIN only. Multi links need no perf event, but a run with user stacks does."""
     sysctl("kernel.perf_event_paranoid", level)
     wrap = [*with_mounts(MOUNT_READ_ONLY), *with_capabilities(*held)]
     opens = kernel.opens_perf_uprobes if event == LEAF else kernel.opens_perf_events
     works = opens(wrap) or (multi and kernel.NEEDS[multi]())
-    result = stackcount("-D", "0.2", event, wrap=wrap)
+    result = stackcount("-d", "0.2", event, program=FUNCCOUNT, wrap=wrap)
+    follows = stackcount("-D", "0.2", event, wrap=wrap)
     if works:
         assert "Tracing 1 functions" in result.ok().out
+        assert follows.status == 0 or not kernel.opens_perf_events(wrap)
+        assert follows.status == 0 or "follow processes: sysctl kernel.perf_event_paranoid above 2" in follows.err
     else:
         cause = "kernel.perf_event_paranoid" if level == 3 else "perf's uprobes"
         check_refused(result, FAILED, cause, "CAP_SYS_ADMIN")
