@@ -22,8 +22,10 @@
 /* A report begins a period, and names hits of the one before. So hits count in both. */
 #define HIT_PERIODS 2
 
-/* The least time between two looks of images_add() at a file. A report looks at all open files. */
+/* The least time between two looks of images_add() at a file. A report looks at open files. */
 #define LOOK_NS (NS_PER_S / 100)
+/* A file system may be slow. The next report goes on with the files that this one did not reach. */
+#define REFRESH_NS (NS_PER_S / 4)
 
 struct images *images_new(struct files *files)
 {
@@ -455,10 +457,15 @@ void images_note_hit(const struct images *im, struct image_entry *image)
 
 void images_refresh(struct images *im)
 {
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + REFRESH_NS;
+
 	im->period++;
-	for (size_t i = 0; i < im->n; i++)
-		if (is_file_open(im->entries[i]) && is_state_new(im, im->entries[i]))
-			give_up_image(im, im->entries[i]);
+	for (size_t i = 0; i < im->n && clock_ns(CLOCK_MONOTONIC) < until; i++) {
+		struct image_entry *entry = im->entries[im->n_refreshed++ % im->n];
+
+		if (is_file_open(entry) && is_state_new(im, entry))
+			give_up_image(im, entry);
+	}
 }
 
 uint64_t images_version(const struct images *im)

@@ -52,6 +52,7 @@ struct images {
 	struct files *files;
 	uint32_t n_made;        /* the highest number */
 	size_t n_last;          /* entries that were left when unused ones were last forgotten */
+	size_t n_refreshed;     /* entries that images_refresh() has come to so far */
 	uint64_t clock, period; /* counts uses; counts images_refresh() */
 	uint64_t version;       /* images_version() */
 	size_t held_bytes;      /* memory of the images that somebody holds */
