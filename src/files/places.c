@@ -99,14 +99,19 @@ static void warn_silent(struct places *p, uint64_t place)
 {
 	const unsigned step = (unsigned)(place >> STEP_SHIFT);
 	const uint64_t dev = place >> NUMBER_SHIFT & PLACE_NUMBERS;
-	char device[32] = "";
+	const bool has_user = step != STEP_HANDLE;
+	char where[64] = "";
+	int n = 0;
 
+	if (has_user)
+		n = snprintf(where, sizeof(where), "user %u", (uint32_t)place);
 	if (step != STEP_PATH && step != STEP_DEBUG && step != STEP_PERF)
-		(void)snprintf(device, sizeof(device), ", device %u:%u", major(dev), minor(dev));
+		(void)snprintf(where + n, sizeof(where) - (size_t)n, "%sdevice %u:%u",
+			       has_user ? ", " : "", major(dev), minor(dev));
 	log_few(&p->warnings,
-		"a file system does not answer (user %u%s): files are not looked for there for a "
-		"while, and user stacks in them are cut or have no names",
-		(uint32_t)place, device);
+		"a file system does not answer (%s): files are not looked for there for a while, "
+		"and user stacks in them are cut or have no names",
+		where);
 }
 
 void places_note_silence(struct places *p, uint64_t place, bool is_hung)
